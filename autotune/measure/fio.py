@@ -19,6 +19,7 @@ from typing import Self
 from autotune.errors import MeasurementError, is_signalled
 from autotune.measure.fio_command import NO_LIMIT, Job, command, descriptors, folder
 from autotune.measure.fio_output import Counters, Documents, parse
+from autotune.measure.workload import Probe
 
 STOP_TIMEOUT_S = 5.0
 KILL_TIMEOUT_S = 2.0
@@ -43,8 +44,8 @@ class Fio:
         self._folder, self._inherits = folder(jobs), descriptors(jobs)
         self._documents = Documents()
         self._latest: Mapping[str, Counters] = {}
-        streams = {job.name: getattr(job.does, "streams", 1) for job in jobs}
-        self._most = {name: count * streams[name] for name, count in most.items()}
+        self._most = {j.name: most[j.name] * j.processes for j in jobs if j.name in most}
+        self._users_iops = {j.name: j.does.each_iops for j in jobs if isinstance(j.does, Probe)}
         self.silent_s = 0.0
         """For how long it has said nothing while it was listened to."""
         self._listened_s = 0.0
@@ -103,7 +104,7 @@ class Fio:
             if not data:
                 raise MeasurementError(f"fio ended before its time: {self._last_words()}")
             for document in self._documents.feed(data.decode("utf-8", "replace")):
-                self._latest = newest = parse(document)
+                self._latest = newest = self._counters(document)
         return newest
 
     def _listened(self, heard: bool) -> None:
@@ -142,4 +143,10 @@ class Fio:
         """What was done since the last document counts as written all the same."""
         with contextlib.suppress(MeasurementError):
             for document in self._documents.feed(said.decode("utf-8", "replace")):
-                self._latest = parse(document)
+                self._latest = self._counters(document)
+
+    def _counters(self, document: object) -> Mapping[str, Counters]:
+        counters = parse(document)
+        for name in self._users_iops.keys() & counters.keys():
+            counters[name] = counters[name].with_who_would_wait(self._users_iops[name])
+        return counters

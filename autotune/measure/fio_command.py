@@ -1,8 +1,5 @@
 """The command line of fio for loads and probes, and where it has to be run."""
 
-import ctypes
-import errno
-import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +7,9 @@ from pathlib import Path
 
 from autotune.errors import RefusalError
 from autotune.measure.workload import Load, Probe
-from autotune.system.programs import UnseenError, output
 
 NO_LIMIT: Mapping[str, int] = {}
 PART_BYTES = 1 << 20
-IO_URING_SETUP = 425
-"""The number of that system call, the same on all processors but alpha."""
 # Else fio has the kernel write out all of a filesystem on the device, and drop what is cached of
 # its metadata, each time that it starts (filesetup.c; BLKFLSBUF).
 DIRECT = ("--direct=1", "--invalidate=0")
@@ -35,11 +29,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Job:
-    """A load or a probe on a target. Jobs of one run have different names."""
+    """A load, or a probe that either reads or writes, on a target. Jobs of one run have different
+    names."""
 
     name: str
     does: Load | Probe
     target: Target
+
+    @property
+    def processes(self) -> int:
+        """How many processes of fio do it."""
+        return self.does.users if isinstance(self.does, Probe) else self.does.streams
 
 
 def folder(jobs: Sequence[Job]) -> Path | None:
@@ -79,24 +79,22 @@ def _arguments(job: Job) -> Iterator[str]:
     yield f"--filename={_name(target)}"
     yield f"--offset={target.offset_bytes}"
     yield f"--bs={does.block_kib}k"
+    # Else a load would be counted with the probe before it.
+    yield "--new_group=1"
+    yield f"--numjobs={job.processes}"
     if isinstance(does, Probe):
         yield f"--size={target.size_bytes}"
-        yield "--rw=" + ("randrw" if does.writes else "randread")
-        # fio holds each direction to its own rate (fio HOWTO, "rate_iops").
-        reads = round(does.rate_iops * does.read_percent / 100)
-        yield f"--rate_iops={reads},{does.rate_iops - reads}"
-        # Requests come when they come: a slow array must not slow its own probe, or the worst
-        # latencies would be left out. fio keeps to that only in part (MD_FACTS.md, 4).
+        yield "--rw=" + ("randwrite" if does.writes else "randread")
+        yield f"--rate_iops={does.each_iops}"
         yield "--rate_process=poisson"
-        yield "--iodepth=64"
-        yield f"--rwmixread={does.read_percent}"
+        yield "--ioengine=psync"
+        # One in what fio prints.
+        yield "--group_reporting=1"
         yield from DIRECT
-        yield f"--ioengine={probe_engine()}"
         yield "--norandommap=1"
         return
     yield f"--rw={does.rw}"
     yield f"--rwmixread={does.read_percent}"
-    yield f"--numjobs={does.streams}"
     if does.streams > 1 and not does.rw.startswith("rand"):
         # Each stream has a part of its own.
         part = target.size_bytes // does.streams // PART_BYTES * PART_BYTES
@@ -115,24 +113,6 @@ def _arguments(job: Job) -> Iterator[str]:
         yield from DIRECT
         yield "--ioengine=libaio"
         yield f"--iodepth={does.depth}"
-
-
-@functools.cache
-def probe_engine() -> str:
-    """io_uring where fio and the kernel have it, else libaio: there, a request that md lets wait
-    keeps the next ones from being submitted, so too few are seen to wait."""
-    try:
-        known = output("fio", "fio", "--enghelp").split()
-    except UnseenError:
-        return "libaio"
-    return "io_uring" if "io_uring" in known and _has_io_uring() else "libaio"
-
-
-def _has_io_uring() -> bool:
-    """Whether the kernel has it, and lets this process use it: a call without a place for the
-    answer is refused for that reason (EFAULT) alone."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    return libc.syscall(IO_URING_SETUP, 1, None) < 0 and ctypes.get_errno() == errno.EFAULT
 
 
 def command(

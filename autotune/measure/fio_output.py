@@ -1,6 +1,7 @@
 """What fio prints, as `fio` makes it do so: a stream of JSON documents, each with counters."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from autotune.errors import MeasurementError
-from autotune.stats.histogram import Histogram, difference, total
+from autotune.stats.histogram import Histogram, difference, total, with_who_would_wait
 from autotune.untrusted import first_fault, plain
 
 MAX_OUTPUT_BYTES = 8 * 1024 * 1024
@@ -21,7 +22,8 @@ class Counters:
     """What a job has done: since the start of fio, or between two such states.
 
     `reads` and `writes` are their latencies in ns, from submission to completion; `bytes` are
-    those of both, `written` of the writes alone.
+    those of both, `written` of the writes alone. The `seconds` of a probe are those of all its
+    users together.
     """
 
     seconds: float
@@ -29,10 +31,19 @@ class Counters:
     reads: Histogram
     writes: Histogram
     written: int = 0
+    unsent: int = 0
+    """How many of the latencies are of requests that were not sent (`with_who_would_wait`)."""
 
     @property
     def requests(self) -> int:
-        return sum(self.reads.values()) + sum(self.writes.values())
+        """Those that were sent."""
+        return sum(self.reads.values()) + sum(self.writes.values()) - self.unsent
+
+    def with_who_would_wait(self, each_iops: float) -> "Counters":
+        """For users of such a rate each."""
+        reads, writes = (with_who_would_wait(h, each_iops) for h in (self.reads, self.writes))
+        unsent = sum(reads.values()) + sum(writes.values()) - self.requests
+        return dataclasses.replace(self, reads=reads, writes=writes, unsent=unsent)
 
     def since(self, earlier: "Counters") -> "Counters":
         """What happened after `earlier`."""
@@ -42,6 +53,7 @@ class Counters:
             difference(self.reads, earlier.reads),
             difference(self.writes, earlier.writes),
             self.written - earlier.written,
+            self.unsent - earlier.unsent,
         )
 
 

@@ -17,7 +17,7 @@ from autotune.measure.check import Check
 from autotune.measure.fio import Fio
 from autotune.measure.fio_command import Job, Target
 from autotune.measure.live_sync import Recovery
-from autotune.measure.series import Reading, Series
+from autotune.measure.series import LOAD, PROBE, Reading, Series
 from autotune.measure.settling import CHECK_RAMP_S, Settling
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written, shares
@@ -110,15 +110,18 @@ def fio_jobs(phase: Phase, reads: Target, writes: Target | None) -> list[Job]:
 
     Raise MeasurementError if a job writes and there is nowhere to write to.
     """
-    jobs = []
-    for name, does in (("load", phase.load), ("probe", phase.probe)):
-        if does is not None:
-            target = writes if does.writes else reads
-            if target is None:
-                raise MeasurementError(
-                    f'Phase "{phase.name}" writes, but there is nowhere to write to.'
-                )
-            jobs.append(Job(name, does, target))
+    jobs: list[Job] = []
+    for does, parts in (
+        (phase.load, {LOAD: phase.load}),
+        (phase.probe, dict(zip(PROBE, phase.probe.parts, strict=True)) if phase.probe else {}),
+    ):
+        # A probe's users read where they write.
+        target = writes if does is not None and does.writes else reads
+        if target is None:
+            raise MeasurementError(
+                f'Phase "{phase.name}" writes, but there is nowhere to write to.'
+            )
+        jobs += [Job(name, part, target) for name, part in parts.items() if part is not None]
     return jobs
 
 

@@ -6,6 +6,9 @@ from autotune.measure.fio_output import Counters
 from autotune.problem.course import Course
 from autotune.stats.histogram import Histogram, total
 
+LOAD, PROBE = "load", ("probe-reads", "probe-writes")
+"""The jobs of fio in a phase."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -34,15 +37,16 @@ class Series:
             for name, counters in after.counters.items()
             if name in before.counters
         }
-        if "load" in deltas:
-            self.seconds.append(deltas["load"].seconds)
-            self.amounts.append(deltas["load"].bytes)
+        if LOAD in deltas:
+            self.seconds.append(deltas[LOAD].seconds)
+            self.amounts.append(deltas[LOAD].bytes)
         else:
             self.seconds.append(after.at_s - before.at_s)
             self.amounts.append(after.checked_bytes - before.checked_bytes)
-        if "probe" in deltas:
-            self.reads.append(deltas["probe"].reads)
-            self.writes.append(deltas["probe"].writes)
+        if deltas.keys() & set(PROBE):
+            reads, writes = (deltas.get(name) for name in PROBE)
+            self.reads.append(reads.reads if reads else {})
+            self.writes.append(writes.writes if writes else {})
         self.stripes.append(stripes)
 
     @property

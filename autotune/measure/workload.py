@@ -1,5 +1,6 @@
 """Workloads: the phases that stand for how an array is used, with weights. Data, from TOML."""
 
+import math
 import re
 from collections.abc import Mapping
 from importlib import resources
@@ -21,6 +22,9 @@ GROWTH_S = 12.0
 waits for that once."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 """The percentiles of a probe's latency: of its reads as "p99", of its writes as "write_p99"."""
+
+MOST_USERS, USERS_IOPS = 64, 4
+"""The users of a probe, and the rate that each of them should have."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -55,7 +59,13 @@ class Load(_Strict):
 
 
 class Probe(_Strict):
-    """Foreground requests at a fixed rate, so that latencies compare: random, direct."""
+    """Foreground requests at a fixed rate, so that latencies compare: random, direct, of several
+    users of whom none waits for another's request.
+
+    fio with a rate waits for what is under way before it sleeps, so a single user sends one of all
+    that would wait for a stall. And fio prints nothing before each user has come to his next
+    request, so they should not be slow ones (MD_FACTS.md, 4).
+    """
 
     rate_iops: Annotated[int, Field(ge=1, le=100_000)]
     block_kib: Annotated[int, Field(ge=4, le=1024)] = 4
@@ -68,6 +78,27 @@ class Probe(_Strict):
     @property
     def writes(self) -> bool:
         return self.read_percent < 100
+
+    @property
+    def users(self) -> int:
+        """How many there are."""
+        return min(MOST_USERS, math.ceil(self.rate_iops / USERS_IOPS))
+
+    @property
+    def each_iops(self) -> int:
+        """The rate of each, at least 1."""
+        return max(1, round(self.rate_iops / self.users))
+
+    @property
+    def parts(self) -> "tuple[Probe | None, Probe | None]":
+        """Its reads and its writes alone."""
+        reads = round(self.rate_iops * self.read_percent / 100)
+        both = ((reads, 100), (self.rate_iops - reads, 0))
+        one, other = (
+            Probe(rate_iops=iops, block_kib=self.block_kib, read_percent=percent) if iops else None
+            for iops, percent in both
+        )
+        return one, other
 
 
 class Phase(_Strict):

@@ -5,8 +5,12 @@ from collections.abc import Callable, Iterable
 
 from autotune.errors import RefusalError, StoppedError
 from autotune.measure.fio_command import Job
+from autotune.measure.series import LOAD
 from autotune.measure.workload import Load
 from autotune.quantities import show_bytes
+
+SURELY = 6
+"""Standard deviations."""
 
 
 class Written:
@@ -67,27 +71,29 @@ class Written:
 
 def shares(jobs: Iterable[Job], limit: int, seconds: float) -> dict[str, int]:
     """The bytes that each process of a job that writes may move, read and written, so that all
-    jobs together write no more than `limit`. A probe gets what its rate asks for in `seconds`,
-    or half; 0 if there is no room for a single request."""
-    writers = sorted((job for job in jobs if job.does.writes), key=lambda j: j.name == "load")
+    jobs together write no more than `limit`. A probe gets what its users may ask for in `seconds`,
+    or half; 0 if there is no room for a single request of each."""
+    writers = sorted((job for job in jobs if job.does.writes), key=lambda j: j.name == LOAD)
     found = {}
     for job in writers:
         does, block = job.does, job.does.block_kib * 1024
         if isinstance(does, Load):
-            most, streams = limit, does.streams
+            most = limit
             written_share = 1 - does.read_percent / 100 if does.rw == "randrw" else 1.0
         else:
-            written_share, streams = 1 - does.read_percent / 100, 1
-            asked = math.ceil(does.rate_iops * written_share * seconds) * block
+            written_share, mean = 1.0, does.each_iops * seconds
+            asked = job.processes * math.ceil(mean + SURELY * math.sqrt(mean)) * block
             most = min(asked, limit // 2 if len(writers) > 1 else limit)
         limit -= most
-        found[job.name] = _requests(most // streams // block, written_share) * block
+        found[job.name] = _requests(most // job.processes // block, written_share) * block
     return found
 
 
 def _requests(writes: int, written_share: float) -> int:
     """How many requests, of which each writes with a probability, make so many writes at most:
-    the mean stays six standard deviations below."""
+    the mean stays `SURELY` below."""
     if written_share >= 1:
         return writes
-    return max(0, int((writes - 6 * math.sqrt(writes)) / written_share)) if written_share else 0
+    return (
+        max(0, int((writes - SURELY * math.sqrt(writes)) / written_share)) if written_share else 0
+    )

@@ -98,7 +98,18 @@ def test_every_job_has_its_own_file_size_and_rate() -> None:
     words = command(jobs, 10, 7)
     load, probe = words[words.index("--name=load") : words.index("--name=probe")], words[-20:]
     assert {"--filename=/dev/md0", "--direct=0", "--bs=1024k", "--randseed=7"} <= set(load)
-    assert {"--filename=scratch", "--offset=8192", "--rate_iops=50,0"} <= set(probe)
+    assert {"--filename=scratch", "--offset=8192", "--rate_iops=4", "--numjobs=13"} <= set(probe)
+
+
+@pytest.mark.parametrize("rate_iops", [1, 3, 20, 50, 60, 100, 1000, 100_000])
+def test_the_users_of_a_probe_make_its_rate(rate_iops: int) -> None:
+    probe = Probe(rate_iops=rate_iops)
+    assert abs(probe.users * probe.each_iops - rate_iops) <= max(2, 0.05 * rate_iops)
+    reads, writes = Probe(rate_iops=rate_iops, read_percent=70).parts
+    assert reads is not None
+    assert not reads.writes
+    both = reads.rate_iops + (writes.rate_iops if writes else 0)
+    assert both == rate_iops
 
 
 def test_streams_have_parts_of_their_own() -> None:

@@ -103,7 +103,7 @@ LOADS = (
     Load(rw="randrw", block_kib=4, read_percent=70, depth=8),
     Load(rw="randrw", block_kib=4, read_percent=100),
 )
-PROBES = (None, Probe(rate_iops=50), Probe(rate_iops=50, read_percent=50))
+PROBES = (None, *Probe(rate_iops=50, read_percent=50).parts)
 
 
 @pytest.mark.parametrize("limit", [0, 5000, 1 << 20, (1 << 30) + 1])
@@ -117,7 +117,7 @@ def test_shares_together_never_pass_the_limit(load: Load, probe: Probe | None, l
         if job.name in most:
             mixed = not isinstance(job.does, Load) or job.does.rw == "randrw"
             share = 1 - job.does.read_percent / 100 if mixed else 1.0
-            mean += most[job.name] * getattr(job.does, "streams", 1) * share
+            mean += most[job.name] * job.processes * share
             assert most[job.name] % (job.does.block_kib * 1024) == 0
     assert mean <= limit
     if limit > 1 << 29 and load.read_percent < 100:
