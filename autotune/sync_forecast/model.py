@@ -29,10 +29,10 @@ BEYOND = 1.02
 APART_PAIR, P99_APART_PAIR = 0.2, 0.35
 """`APART` and `P99_APART` for a rebuild of RAID 10, which copies one member while a check compares
 all: without a limit it took 0.95 to 1.47 times as long as this says (`benchmarks/README.md`)."""
-PAIR_TIMES = 2.8
+PAIR_TIMES = 2.0
 """How many times as high the p99 of that is as a check's at the same speed of each member. A sync
-of RAID 10 lets all requests of the array wait for its turn, which in a rebuild is longer: 2.0 times
-on hard disks, 4.1 times on SSDs (`make bench-raid10`)."""
+of RAID 10 lets all requests of the array wait for its turn, which in a rebuild is longer: 1.9 times
+on hard disks, 2.0 times on SSDs (`make bench-raid10`)."""
 
 
 @dataclass(frozen=True)
