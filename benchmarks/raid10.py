@@ -60,7 +60,7 @@ def probed(rate_iops: int, seconds: float = SECONDS) -> Counters:
 def felt(name: str, rate_iops: int) -> None:
     seen = probed(rate_iops)
     bins = sorted(seen.reads.items())
-    p50, p99 = (at_rank(bins, share * sum(seen.reads.values())) / 1e6 for share in (0.5, 0.99))
+    p50, p99 = (at_rank(bins, share * seen.requests) / 1e6 for share in (0.5, 0.99))
     speed = (MD / "sync_speed").read_text().strip()
     mib = f"{int(speed) / 1024:.0f} MiB/s" if speed.isdigit() else "–"
     print(f"{name:8} {mib:>10}  p50 {p50:4.0f} ms  p99 {p99:5.0f} ms", flush=True)

@@ -14,11 +14,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Self
 
 from autotune.errors import MeasurementError, is_signalled
 from autotune.measure.fio_command import NO_LIMIT, Job, command, descriptors, folder
 from autotune.measure.fio_output import Counters, Documents, parse
+from autotune.measure.missed import Missed
 from autotune.measure.workload import Probe
 
 STOP_TIMEOUT_S = 5.0
@@ -45,7 +47,8 @@ class Fio:
         self._documents = Documents()
         self._latest: Mapping[str, Counters] = {}
         self._most = {j.name: most[j.name] * j.processes for j in jobs if j.name in most}
-        self._users_iops = {j.name: j.does.each_iops for j in jobs if isinstance(j.does, Probe)}
+        probes = {job.name: job.does for job in jobs if isinstance(job.does, Probe)}
+        self._missed = {n: (Missed(p.each_iops), Missed(p.each_iops)) for n, p in probes.items()}
         self.silent_s = 0.0
         """For how long it has said nothing while it was listened to."""
         self._listened_s = 0.0
@@ -147,6 +150,9 @@ class Fio:
 
     def _counters(self, document: object) -> Mapping[str, Counters]:
         counters = parse(document)
-        for name in self._users_iops.keys() & counters.keys():
-            counters[name] = counters[name].with_who_would_wait(self._users_iops[name])
+        for name, (reads, writes) in self._missed.items():
+            if name in counters:
+                told = counters[name]
+                felt = reads.felt(told.reads), writes.felt(told.writes)
+                counters[name] = replace(told, reads=felt[0], writes=felt[1])
         return counters

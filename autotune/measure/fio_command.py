@@ -36,6 +36,9 @@ class Job:
     does: Load | Probe
     target: Target
 
+    def __post_init__(self) -> None:
+        assert isinstance(self.does, Load) or not (self.does.reads and self.does.writes)
+
     @property
     def processes(self) -> int:
         """How many processes of fio do it."""
@@ -138,7 +141,9 @@ def command(
         # As threads, all jobs are one process, and one signal reaches them all.
         "--thread=1",
     )
-    per_job = (f"--runtime={int(max_seconds) + 60}", f"--randseed={seed}")
+    # All users of a seed of 0 would be alike, and the first one of each seed without the second
+    # option (init.c, td_fill_rand_seeds).
+    per_job = (f"--runtime={int(max_seconds) + 60}", f"--randseed={seed + 1}", "--randrepeat=0")
     return common + tuple(
         a for job in jobs for a in (*_arguments(job), *_end(most.get(job.name)), *per_job)
     )

@@ -1,7 +1,6 @@
 """What fio prints, as `fio` makes it do so: a stream of JSON documents, each with counters."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -11,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from autotune.errors import MeasurementError
-from autotune.stats.histogram import Histogram, difference, total, with_who_would_wait
+from autotune.stats.histogram import Histogram, difference, total
 from autotune.untrusted import first_fault, plain
 
 MAX_OUTPUT_BYTES = 8 * 1024 * 1024
@@ -31,19 +30,10 @@ class Counters:
     reads: Histogram
     writes: Histogram
     written: int = 0
-    unsent: int = 0
-    """How many of the latencies are of requests that were not sent (`with_who_would_wait`)."""
 
     @property
     def requests(self) -> int:
-        """Those that were sent."""
-        return sum(self.reads.values()) + sum(self.writes.values()) - self.unsent
-
-    def with_who_would_wait(self, each_iops: float) -> "Counters":
-        """For users of such a rate each."""
-        reads, writes = (with_who_would_wait(h, each_iops) for h in (self.reads, self.writes))
-        unsent = sum(reads.values()) + sum(writes.values()) - self.requests
-        return dataclasses.replace(self, reads=reads, writes=writes, unsent=unsent)
+        return sum(self.reads.values()) + sum(self.writes.values())
 
     def since(self, earlier: "Counters") -> "Counters":
         """What happened after `earlier`."""
@@ -53,7 +43,6 @@ class Counters:
             difference(self.reads, earlier.reads),
             difference(self.writes, earlier.writes),
             self.written - earlier.written,
-            self.unsent - earlier.unsent,
         )
 
 

@@ -162,7 +162,7 @@ class Foreground:
             requests = self._count(read.requests)
             late = slower(read.reads, self._ceiling_ns)
             known = requests if self.counted else None
-            second = Second(known, sum(read.reads.values()), late, histogram=read.reads)
+            second = Second(known, read.requests, late, histogram=read.reads)
         elif now_s - self._since_s < SECOND_S:
             return None
         else:

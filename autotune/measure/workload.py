@@ -23,8 +23,8 @@ waits for that once."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 """The percentiles of a probe's latency: of its reads as "p99", of its writes as "write_p99"."""
 
-MOST_USERS, USERS_IOPS = 64, 4
-"""The users of a probe, and the rate that each of them should have."""
+MOST_USERS = 64
+"""Of a probe."""
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -63,8 +63,9 @@ class Probe(_Strict):
     users of whom none waits for another's request.
 
     fio with a rate waits for what is under way before it sleeps, so a single user sends one of all
-    that would wait for a stall. And fio prints nothing before each user has come to his next
-    request, so they should not be slow ones (MD_FACTS.md, 4).
+    that would wait for a stall. And fio prints nothing before each user has come to its next
+    request, from 3.42 on one after the other, so there should be few, and none slow (MD_FACTS.md,
+    4).
     """
 
     rate_iops: Annotated[int, Field(ge=1, le=100_000)]
@@ -80,19 +81,26 @@ class Probe(_Strict):
         return self.read_percent < 100
 
     @property
-    def users(self) -> int:
-        """How many there are."""
-        return min(MOST_USERS, math.ceil(self.rate_iops / USERS_IOPS))
+    def each_iops(self) -> int:
+        """The rate of each user: near the root of the whole, as near as fits that best."""
+        root = math.sqrt(self.rate_iops)
+        least = max(math.ceil(root / 1.5), math.ceil(self.rate_iops / MOST_USERS))
+        rates = range(least, max(math.floor(root * 1.5), least) + 1)
+        return min(
+            rates, key=lambda each: abs(round(self.rate_iops / each) * each - self.rate_iops)
+        )
 
     @property
-    def each_iops(self) -> int:
-        """The rate of each, at least 1."""
-        return max(1, round(self.rate_iops / self.users))
+    def users(self) -> int:
+        """How many there are."""
+        return round(self.rate_iops / self.each_iops)
 
     @property
     def parts(self) -> "tuple[Probe | None, Probe | None]":
         """Its reads and its writes alone."""
         reads = round(self.rate_iops * self.read_percent / 100)
+        if self.reads and self.writes:
+            reads = min(max(reads, 1), self.rate_iops - 1)
         both = ((reads, 100), (self.rate_iops - reads, 0))
         one, other = (
             Probe(rate_iops=iops, block_kib=self.block_kib, read_percent=percent) if iops else None

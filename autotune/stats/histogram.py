@@ -33,21 +33,6 @@ def total(histograms: Sequence[Histogram]) -> dict[int, int]:
     return dict(counts)
 
 
-def with_who_would_wait(histogram: Histogram, each_iops: float) -> dict[int, int]:
-    """The samples of users who each send so many requests a second, and none while one waits, with
-    those that they would have sent meanwhile. Those would have waited for the rest of that time.
-
-    Left out, they make percentiles too low ("coordinated omission"; HdrHistogram corrects the same
-    way). Each sample adds the same whatever else there is, so that results still subtract.
-    """
-    counts = Counter(histogram)
-    for ns, count in histogram.items():
-        missed = round(ns / 1e9 * each_iops)
-        for n in range(missed):
-            counts[round(ns * (n + 0.5) / missed)] += count
-    return dict(counts)
-
-
 def samples_needed(percentile: float) -> int:
     """How many samples support a percentile (0..100)."""
     return math.ceil(SAMPLES_BEYOND / (1 - percentile / 100))

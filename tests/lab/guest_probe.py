@@ -69,4 +69,5 @@ def test_all_who_wait_for_a_burst_are_counted(check: None) -> None:
     )
     print(f"slow: {ours:.1%}, readers {theirs:.1%}")
     assert theirs > 0.03
-    assert ours > theirs / 2
+    # Readers who wait for themselves see fewer than come.
+    assert theirs / 2 < ours < 2.5 * theirs

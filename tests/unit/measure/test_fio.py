@@ -11,7 +11,7 @@ from autotune.errors import MeasurementError
 from autotune.measure.fio import Fio
 from autotune.measure.fio_command import PART_BYTES, Job, Target, command
 from autotune.measure.fio_output import MAX_OUTPUT_BYTES, Counters, Documents, parse
-from autotune.measure.workload import Load, Probe
+from autotune.measure.workload import MOST_USERS, Load, Probe
 
 TARGET = Target(Path("/dev/md0"), 1 << 30)
 
@@ -97,19 +97,28 @@ def test_every_job_has_its_own_file_size_and_rate() -> None:
     ]
     words = command(jobs, 10, 7)
     load, probe = words[words.index("--name=load") : words.index("--name=probe")], words[-20:]
-    assert {"--filename=/dev/md0", "--direct=0", "--bs=1024k", "--randseed=7"} <= set(load)
-    assert {"--filename=scratch", "--offset=8192", "--rate_iops=4", "--numjobs=13"} <= set(probe)
+    assert {"--filename=/dev/md0", "--direct=0", "--bs=1024k", "--randseed=8"} <= set(load)
+    assert {"--filename=scratch", "--offset=8192", "--rate_iops=5", "--numjobs=10"} <= set(probe)
 
 
-@pytest.mark.parametrize("rate_iops", [1, 3, 20, 50, 60, 100, 1000, 100_000])
-def test_the_users_of_a_probe_make_its_rate(rate_iops: int) -> None:
-    probe = Probe(rate_iops=rate_iops)
-    assert abs(probe.users * probe.each_iops - rate_iops) <= max(2, 0.05 * rate_iops)
-    reads, writes = Probe(rate_iops=rate_iops, read_percent=70).parts
-    assert reads is not None
-    assert not reads.writes
-    both = reads.rate_iops + (writes.rate_iops if writes else 0)
-    assert both == rate_iops
+def test_the_users_of_a_probe_make_its_rate() -> None:
+    for rate_iops in (*range(1, 400), 1000, 5000, 100_000):
+        probe = Probe(rate_iops=rate_iops)
+        assert abs(probe.users * probe.each_iops - rate_iops) <= max(1, 0.06 * rate_iops)
+        assert probe.users <= MOST_USERS
+
+
+@pytest.mark.parametrize(("percent", "writes"), [(1, 49), (30, 35), (99, 1), (100, 0), (0, 50)])
+def test_a_probe_of_both_reads_and_writes(percent: int, writes: int) -> None:
+    parts = Probe(rate_iops=50, read_percent=percent).parts
+    assert [part.rate_iops if part else 0 for part in parts] == [50 - writes, writes]
+    assert not (parts[0] and parts[0].writes)
+
+
+def test_no_two_users_are_alike() -> None:
+    """With fio's seed 0 all of them would be."""
+    words = command([Job("probe", Probe(rate_iops=50), TARGET)], 10, 0)
+    assert "--randseed=1" in words
 
 
 def test_streams_have_parts_of_their_own() -> None:
