@@ -31,8 +31,8 @@ APART_PAIR, P99_APART_PAIR = 0.2, 0.35
 all: without a limit it took 0.95 to 1.47 times as long as this says (`benchmarks/README.md`)."""
 PAIR_TIMES = 2.0
 """How many times as high the p99 of that is as a check's at the same speed of each member. A sync
-of RAID 10 lets all requests of the array wait for its turn, which in a rebuild is longer: 1.9 times
-on hard disks, 2.0 times on SSDs (`make bench-raid10`)."""
+of RAID 10 lets all requests of the array wait for its turn, which in a rebuild is longer: 1.8 times
+on hard disks, 2.5 times on SSDs (`make bench-raid10`)."""
 
 
 @dataclass(frozen=True)
