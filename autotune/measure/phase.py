@@ -106,7 +106,8 @@ class Bench:
 
 
 def fio_jobs(phase: Phase, reads: Target, writes: Target | None) -> list[Job]:
-    """The jobs of a phase: what writes goes to `writes`, all else to `reads`.
+    """The jobs of a phase: what writes, and the reads of a probe that also writes, go to `writes`,
+    all else to `reads`.
 
     Raise MeasurementError if a job writes and there is nowhere to write to.
     """
@@ -115,7 +116,6 @@ def fio_jobs(phase: Phase, reads: Target, writes: Target | None) -> list[Job]:
         (phase.load, {LOAD: phase.load}),
         (phase.probe, dict(zip(PROBE, phase.probe.parts, strict=True)) if phase.probe else {}),
     ):
-        # A probe's users read where they write.
         target = writes if does is not None and does.writes else reads
         if target is None:
             raise MeasurementError(
